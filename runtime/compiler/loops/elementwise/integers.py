@@ -104,7 +104,7 @@ def _defined_divisor(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, rh
 def _quotient(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, divisor: ir.Value) -> ir.Value:
     """The quotient towards zero by a divisor that is not zero.
 
-    There are no vector instructions for it: LLVM has a way for constant divisors, but no vectors of 64 bits;
+    There are no vector instructions for it: LLVM multiplies for constant divisors, but no vectors of 64 bits;
     in f64 a quotient of integers up to 32 bits keeps its fraction, which the conversion discards.
     """
     signed = type.category == SIGNED

@@ -57,8 +57,8 @@ def _plain_rule(emit: Emit, type: ElementType) -> Rule:
     if emit.predicate:
         is_so = getattr(floats, emit.predicate)
         return lambda builder, operands: (is_so(builder, *_singles(operands)),)
-    if narrow_function_of(emit, type):
-        return _in_f32(function_of(narrow_function_of(emit, type)), type)
+    if narrow_function := narrow_function_of(emit, type):
+        return _in_f32(function_of(narrow_function), type)
     if emit.function:
         return _in_f64(function_of(emit.f64_function if type.width == 64 else emit.function), type)
     on_floats = getattr(floats, emit.floats)

@@ -222,7 +222,7 @@ class RegionCode(NativeCode):
         else:
             baseline = work * REGION_CALL_SECONDS
         if self.precedes_kernel:
-            # NumPy has ways of its own for known bodies, whose time shows.
+            # NumPy has algorithms of its own for known bodies, whose time shows.
             baseline = 0.0
         compiling = self.loop_compile_seconds + REGION_COMPILE_SECONDS_PER_OPERATION * self.instructions()
         return Cost(baseline, seconds * NATIVE_FRACTION, compiling)

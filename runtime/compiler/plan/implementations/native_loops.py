@@ -674,8 +674,9 @@ class NativeLoop(ProfiledLoop):
         hottest_first = sorted(rates, key=lambda one: -rates[one])
         own_rate = self._time_shares[None] / (_own_compile_seconds(self.loop) or 1.0)
         # LLVM takes the longest for the loop's own code, but optimizes first what saves the most.
-        names, is_hot = self.function_names if quickly else (), own_rate >= max(rates.values(), default=0.0)
-        unrolls_late = not self.fast_compile if is_hot else None
+        is_hottest = own_rate >= max(rates.values(), default=0.0)
+        names = self.function_names if quickly else ()
+        unrolls_late = not self.fast_compile if is_hottest else None
         machine.compile_ahead(self.key, self._text, self.fast_compile, names, unrolls_late)
         yield
         for implementation in hottest_first:
